@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgym_bridge.components.actions import LookupTableAction
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
 from rlgym_bridge.policy import rollout_search
@@ -16,30 +15,8 @@ from rlgym_bridge.policy.manifest import SearchSettings
 from rlgym_bridge.sim.simulator import SimulatorError
 from rlgym_bridge.state import MatchState, derive
 from tests.support.policy_folders import OBS_1V1, edit, save, zeros
+from tests.support.searching_folders import AHEAD, BACK, SPEED_AHEAD, searching
 from tests.support.simulators import needs_native
-
-SEARCH = SearchSettings(decisions=4, choices=3, least_probability=0.1, goal=30.0, gamma=0.9)
-TABLE = LookupTableAction().parse_batch(np.arange(90)[:, None])[:, 0, 0]  # (90, 8)
-BACK, AHEAD = (
-    next(i for i, row in enumerate(TABLE) if np.array_equal(row, [throttle, *[0] * 7]))
-    for throttle in (-1, 1)
-)
-SPEED_AHEAD = DefaultObs(zero_padding=None).names(1, 1, 0).index("self/linear_velocity/y")
-
-
-def searching(folder: Path, likely: dict[int, float], critic: dict[int, float], **changes: Any) -> Path:
-    """Save a policy of fixed logits, and a critic that adds up some numbers of the observation."""
-    bias, weight = np.full(90, -20, np.float32), zeros(1, OBS_1V1)
-    for action, logit in likely.items():
-        bias[action] = logit
-    for number, factor in critic.items():
-        weight[0, number] = factor
-    weights = {
-        "layers.0.weight": zeros(90, OBS_1V1), "layers.0.bias": bias,
-        "critic.layers.0.weight": weight, "critic.layers.0.bias": zeros(1),
-    }  # fmt: skip
-    save(folder, **({"weights": weights, "search": SEARCH, "selection": "argmax"} | changes))
-    return folder
 
 
 def kickoffs(matches: int = 1, blue: int = 1, orange: int = 1) -> MatchState:

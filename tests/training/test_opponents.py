@@ -28,6 +28,8 @@ from rlgym_bridge.training.selfplay.opponents import (
 from rlgym_bridge.training.selfplay.snapshots import Snapshots
 from rlgym_bridge.training.settings import SettingsError, TrainingSettings, check_settings, settings_as_toml
 from tests.support.policy_folders import OBS_1V1, make_module, random_weights, save
+from tests.support.searching_folders import AHEAD, BACK, SPEED_AHEAD, searching
+from tests.support.simulators import needs_native
 from tests.support.states import random_state
 from tests.support.training_runs import SMALL, column, small_settings
 
@@ -103,6 +105,16 @@ def test_an_opponent_plays_on_where_latest_names_none_by_now(tmp_path: Path) -> 
     (tmp_path / "checkpoints" / "latest").write_text("20")
     opponent.renew()
     assert Path(opponent.path).name == "100"
+
+
+@needs_native
+def test_an_opponent_does_not_search_which_would_take_most_of_the_time(tmp_path: Path) -> None:
+    folder = searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0})
+    run = settings(tmp_path / "run", opponents={str(folder): 0.5})
+    opponent = Opponent(str(folder), run, Task(run), opponent_sides(run)[str(folder)])
+    opponent.reset(0)
+    every = [chosen for _, chosen in opponent.actions(random_state(1, 1, seed=1, matches=run.matches))]
+    assert all((chosen == BACK).all() for chosen in every)
 
 
 def test_a_newer_checkpoint_with_another_delay_is_refused(tmp_path: Path) -> None:
