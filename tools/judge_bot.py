@@ -43,6 +43,7 @@ from tests.support import judging_bots
 from tools.tool import run_tool
 
 SIZES: Final = (1, 2, 3)
+OPPONENTS: Final = ("chaser", "charger", "last", "keeper", "striker", "rammer")
 DELAYS: Final = (0, 2, 4, 6, 8)  # ticks
 _PACKETS: Final = 2000  # that are timed
 
@@ -54,8 +55,9 @@ class Judge:
 
     def __init__(
         self, bot: str, last: str, matches: int, seed: int, processes: int, sizes: Sequence[int] = SIZES,
-        selection: str | None = None,
+        against: Sequence[str] = OPPONENTS, selection: str | None = None,
     ) -> None:  # fmt: skip
+        self._against = against
         self._bot, self._last, self._matches, self._team_sizes = bot, last, matches, sizes
         self._seed, self._processes, self._selection = seed, processes, selection
 
@@ -68,20 +70,19 @@ class Judge:
 
     def matches(self) -> Iterator[Row]:
         """Play every opponent in each team size."""
-        opponents: list[tuple[str, str | PlayerSpec]] = [
-            ("chaser", "chaser"), ("charger", "charger"), (self._last, self._last),
-            ("keeper", judging_bots.keeper()), ("striker", judging_bots.striker()),
-            ("rammer", judging_bots.rammer()),
-        ]  # fmt: skip
-        for name, player in opponents:
+        for name in self._against:
+            make: Any = getattr(judging_bots, name, None)
+            shown = self._last if name == "last" else name
             for size in self._team_sizes:
-                yield {"size": f"{size}v{size}", **self._play(player, name, team_size=size)}
+                row = self._play(shown if make is None else make(), shown, team_size=size)
+                yield {"size": f"{size}v{size}", **row}
 
     def whole_matches(self) -> Iterator[Row]:
         """Play matches of five minutes, the game's own length, in each team size."""
-        for name in ("chaser", self._last):
+        for name in [one for one in ("chaser", "last") if one in self._against]:
+            player = self._last if name == "last" else name
             for size in self._team_sizes:
-                row = self._play(name, name, team_size=size, seconds=300.0)
+                row = self._play(player, player, team_size=size, seconds=300.0)
                 yield {"size": f"{size}v{size}", **row}
 
     def skills(self) -> Iterator[Row]:
@@ -200,6 +201,9 @@ def main(words: Sequence[str]) -> None:
         "--matches", type=int, default=400, help="of a pairing; five times as many trials of a skill"
     )
     parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, default=SIZES, help="of the teams")
+    parser.add_argument(
+        "--against", nargs="+", choices=OPPONENTS, default=OPPONENTS, help="opponents of the matches"
+    )
     parser.add_argument("--selection", choices=SELECTIONS, help="of its actions: without its search")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
@@ -215,7 +219,7 @@ def main(words: Sequence[str]) -> None:
             raise FileExistsError(f"{there[0]} is there already, expected another folder with --out")
     judge = Judge(
         options.bot, options.last, options.matches, options.seed, options.processes, options.sizes,
-        options.selection,
+        options.against, options.selection,
     )  # fmt: skip
     found: dict[str, list[Row]] = {}
     for name in dict.fromkeys(options.only):
