@@ -108,7 +108,7 @@ def test_an_opponent_plays_on_where_latest_names_none_by_now(tmp_path: Path) -> 
 
 
 @needs_native
-def test_an_opponent_does_not_search_which_would_take_most_of_the_time(tmp_path: Path) -> None:
+def test_an_opponent_in_training_does_not_search(tmp_path: Path) -> None:
     folder = searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0})
     run = settings(tmp_path / "run", opponents={str(folder): 0.5})
     opponent = Opponent(str(folder), run, Task(run), opponent_sides(run)[str(folder)])
