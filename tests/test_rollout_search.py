@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -15,7 +16,7 @@ from rlgym_bridge.policy.manifest import SearchSettings
 from rlgym_bridge.sim.simulator import SimulatorError
 from rlgym_bridge.state import MatchState, derive
 from tests.support.policy_folders import OBS_1V1, edit, save, zeros
-from tests.support.searching_folders import AHEAD, BACK, SPEED_AHEAD, searching
+from tests.support.searching_folders import AHEAD, BACK, SEARCH, SPEED_AHEAD, searching
 from tests.support.simulators import needs_native
 
 
@@ -44,6 +45,14 @@ def test_of_likely_actions_the_critics_favourite_is_taken(
     state = kickoffs(3)
     assert (choose(folder, state, [0, 1]) == expected).all(), "orange sees the field turned around"
     assert (choose(folder, state, [0, 1], "argmax") == other).all(), "without its search"
+
+
+@needs_native
+@pytest.mark.parametrize(("prior", "expected"), [(0.0, AHEAD), (100.0, BACK)])
+def test_with_a_large_prior_the_likelier_action_is_taken(tmp_path: Path, prior: float, expected: int) -> None:
+    settings = msgspec.structs.replace(SEARCH, prior=prior)
+    folder = searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0}, search=settings)
+    assert (choose(folder, kickoffs(), [0]) == expected).all()
 
 
 @needs_native

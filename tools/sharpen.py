@@ -34,6 +34,7 @@ from tools.tool import run_tool
 DECISIONS: Final = 10  # of a search: two thirds of a second
 CHOICES: Final = 5
 LEAST_PROBABILITY: Final = 0.005
+PRIOR: Final = 1.0  # a thirtieth of the shipped bot's reward for a goal
 
 _LEAST, _MOST = 1e-3, 1e3  # of all factors together: beyond, all or one of the actions are equally likely
 
@@ -94,7 +95,7 @@ def _take_critic(numbers: Mapping[str, Any], tensors: dict[str, np.ndarray]) -> 
     for name, tensor in critic_tensors(numbers).items():
         tensors[CRITIC + name] = tensor
     settings = numbers["settings"]
-    return SearchSettings(DECISIONS, CHOICES, LEAST_PROBABILITY, settings["goal"], settings["gamma"])
+    return SearchSettings(DECISIONS, CHOICES, LEAST_PROBABILITY, settings["goal"], settings["gamma"], PRIOR)
 
 
 def main(words: Sequence[str]) -> None:

@@ -58,6 +58,8 @@ class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least_probability: Annotated[float, Meta(gt=0, lt=1)]  # of an action that is tried
     goal: _AboveZero  # reward for a goal in training, minus for one conceded
     gamma: Annotated[float, Meta(gt=0, le=1)]  # discount of a decision in training
+    # weight of the logarithm of an action's probability beside its value
+    prior: Annotated[float, Meta(ge=0, le=_MOST_FLOAT)] = 0.0
 
 
 _SEEN_AND_DONE: Final = (
@@ -130,7 +132,7 @@ class Manifest:
         SearchSettings | None,
         expecting(
             '{"decisions": 1 to 60, "choices": 2 to 20, "least_probability": above 0, "goal": above 0, '
-            '"gamma": up to 1}'
+            '"gamma": up to 1, "prior": 0 or more}'
         ),
     ] = None
     # what the components made of the states and actions of `fingerprint.py`: `observations` and `controls`,

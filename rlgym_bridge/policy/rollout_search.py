@@ -3,7 +3,9 @@
     state -> a copy for each likely action -> all cars play on by the policy -> goals, then the critic's value
 
 This is a rollout algorithm [Sutton and Barto, Reinforcement Learning, 2nd edition, section 8.10] that is cut
-short, with the critic's estimate in place of the rest. It assumes that all cars play as the policy does.
+short, with the critic's estimate in place of the rest. It assumes that all cars play as the policy does. The
+value of an action counts with the logarithm of its probability, so that a small gain, which may be the
+critic's error, does not undo what the policy has learned.
 """
 
 from collections.abc import Sequence
@@ -61,7 +63,8 @@ class RolloutSearch:
         """
         likely = policy.probabilities(obs)  # (matches, cars, choices)
         order = np.argsort(-likely, 2, kind="stable")[..., : self._settings.choices]
-        tried = np.take_along_axis(likely, order, 2) >= self._settings.least_probability
+        shares = np.take_along_axis(likely, order, 2)
+        tried = shares >= self._settings.least_probability
         tried[..., 0] = True
         tried &= tried.sum(2, keepdims=True) > 1  # nothing is searched where one action stands out
         actions: np.ndarray = order[..., 0].copy()
@@ -75,7 +78,8 @@ class RolloutSearch:
             if values is None:
                 continue
             table = np.full(order[:, some].shape, -np.inf)
-            table[match, seat, choice] = values
+            prior = self._settings.prior * np.log(shares[:, some][match, seat, choice])
+            table[match, seat, choice] = values + prior
             best = table.argmax(2)[..., None]  # the likeliest where none was tried
             actions[:, some] = np.take_along_axis(order[:, some], best, 2)[..., 0]
         return actions

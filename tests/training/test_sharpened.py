@@ -54,7 +54,7 @@ def test_a_checkpoint_gets_a_search_with_its_critic(
     learner.save(Checkpoints(tmp_path / "run", 3))
     sharpen(tmp_path / "run" / "checkpoints" / "10", 1.0, tmp_path / "searching", with_search=True)
     search = read_files(tmp_path / "searching")[0].search
-    assert search == SearchSettings(10, 5, 0.005, 7.0, learner.settings.gamma)
+    assert search == SearchSettings(10, 5, 0.005, 7.0, learner.settings.gamma, 1.0)
     load_policy(tmp_path / "searching", ["tests.support.mark_game"])
     assert "plays without its search" in caplog.text, "its components have no batch form"
     sharpen(tmp_path / "searching", 2.0, tmp_path / "sharper")

@@ -289,7 +289,8 @@ def test_a_run_comes_near_its_teacher(network: str, tmp_path: Path) -> None:
     save(tmp_path / "old", obs=spec(TeamObs), weights=weights)
     size, half = 8 * 14, 6 if network == "gru" else 8
     changes = SMALL | STANDARD | {
-        "teacher": str(tmp_path / "old"), "teacher_steps": 1000 * size, "learning_rate": 6e-3, "minibatch": 28,
+        "teacher": str(tmp_path / "old"), "teacher_steps": 1000 * size, "learning_rate": 6e-3,
+        "minibatch": 28,
         "entropy_coefficient": 0.0, "epochs": 4, "steps": 2 * half * size, "out": str(tmp_path / "run"),
         "network": network, "sequence_length": 4, "mirror": network == "perceptron",
     }  # fmt: skip
