@@ -2,7 +2,7 @@
 
     python -m tools.sharpen runs/next 2 --out build/sharp
     python -m tools.sharpen lab/bot/300014656 1.5 --state --out runs/sharp/checkpoints/300014656
-    python -m tools.sharpen lab/bot/300014656 1.5 --search --out build/searching
+    python -m tools.sharpen lab/bot/300014656 1 --search --out build/searching
 
 With `--state` the state of a checkpoint's training comes along, from which `train --resume` goes on. The
 optimiser's moments stay as they are. With `--search` the critic of a checkpoint comes along, and the policy

@@ -205,7 +205,7 @@ def load_policy(
     policy, critic = _network(manifest, data, built, str(folder / WEIGHTS_FILE), allowed)
     policy.folder = folder
     if critic is not None and selection is None:
-        policy.search = _make_search(manifest, critic, make(), source)
+        policy.search = _make_search(manifest, critic, components, source)
     return LoadedPolicy(folder, manifest, policy, make)
 
 

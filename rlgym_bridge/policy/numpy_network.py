@@ -185,11 +185,10 @@ class NetworkPolicy:
             ValueError: `obs` is None, of another shape, or not finite; masks are of another shape, or missing
                 for a policy that was trained with them.
         """
-        knows_cars = obs is not None and obs.ndim == 3 and obs.shape[1] == len(self._cars)
-        if self.search is not None and state is not None and knows_cars:
-            chosen: np.ndarray = self.search.choose(self, obs, state, self._cars)
-            return chosen
-        return self._decide(obs, masks)[0]
+        if self.search is None or state is None or obs is None or obs.shape[1:2] != (len(self._cars),):
+            return self._decide(obs, masks)[0]
+        chosen: np.ndarray = self.search.choose(self, obs, state, self._cars)
+        return chosen
 
     def act_with_log_probs(
         self, obs: np.ndarray, masks: np.ndarray | None = None
