@@ -75,6 +75,12 @@ if sys.platform != "win32":
     CFG = CFG.replace("\\", "/")
 
 
+@pytest.fixture(autouse=True)
+def no_server_limits_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write every warning: beside an open server, of another test say, only 20 of a kind are written."""
+    monkeypatch.setattr(client_log._LINES, "servers", 0)
+
+
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "bots").mkdir()
@@ -160,8 +166,7 @@ def test_many_unknown_keys_are_counted(folder, caplog):
     assert "match.toml: [match] 2980 more keys are unknown, ignored" in caplog.text
 
 
-def test_an_unknown_key_is_warned_of_with_the_nearest(folder, caplog, monkeypatch):
-    monkeypatch.setattr(client_log._LINES, "servers", 0)  # of other tests; then such lines are counted
+def test_an_unknown_key_is_warned_of_with_the_nearest(folder, caplog):
     with caplog.at_level(logging.WARNING):
         read(folder, TOML.replace("skip_replays", "skip_replay"))
     assert "match.toml:5: [match] skip_replay is unknown, ignored; did you mean skip_replays?" in caplog.text
