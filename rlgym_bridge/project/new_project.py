@@ -26,6 +26,8 @@ def new_project(folder: Path, author: str = "") -> tuple[Path, ...]:
         check_name(author, "the author")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ProjectError(f"{folder} is there already, expected a new or empty folder")
+    if folder.is_symlink() and not folder.exists():
+        raise ProjectError(f"{folder} links to {folder.readlink()}, which is not there; expected a folder")
     if not folder.absolute().parent.is_dir():
         raise ProjectError(f"{folder.parent} is not there, expected a folder: init makes the last one alone")
     agent_id = agent_id_of(author, name)

@@ -66,6 +66,7 @@ def test_every_name_makes_files_that_can_be_read(name: str, empty_folder: Path) 
         ("file", "file is there already, expected a new or empty folder"),
         ("new/..", "the bot's name, which is the folder's, is '..'"),
         ("my/bot", "my is not there, expected a folder"),
+        ("link", "link links to nowhere, which is not there; expected a folder"),
         ("/proc/mybot", "/proc/mybot"),
         *(
             (name, "expected 1 to 32 characters that can be shown")
@@ -79,9 +80,10 @@ def test_a_project_that_cannot_be_made_changes_nothing(
     (empty_folder / "mine").mkdir()
     for file in ("file", "mine/thesis.txt"):
         (empty_folder / file).write_text("years of work")
+    (empty_folder / "link").symlink_to("nowhere")
     told = refused("init", name)
     assert said in told and "\x1b" not in told
-    assert {file.name for file in empty_folder.rglob("*")} == {"file", "mine", "thesis.txt"}
+    assert {file.name for file in empty_folder.rglob("*")} == {"file", "mine", "link", "thesis.txt"}
     assert Path("mine/thesis.txt").read_text() == "years of work"
 
 
