@@ -1,18 +1,24 @@
 """A policy that looks ahead: it takes the likely action that its critic and goals value most."""
 
+import logging
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from rlbot import flat
 
 from rlgym_bridge.components.default_obs import DefaultObs
 from rlgym_bridge.components.mutators import KickoffMutator, blank_state
-from rlgym_bridge.policy import rollout_search
+from rlgym_bridge.live.player import Faults, LivePlayer
+from rlgym_bridge.policy import files, rollout_search
 from rlgym_bridge.policy.folder import PolicyMismatch, load_policy
 from rlgym_bridge.policy.load_player import load_player
 from rlgym_bridge.policy.manifest import SearchSettings
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
+from rlgym_bridge.server.game.packer import field_info
 from rlgym_bridge.sim.simulator import SimulatorError
 from rlgym_bridge.state import MatchState, derive
 from tests.support.policy_folders import OBS_1V1, edit, save, zeros
@@ -97,11 +103,76 @@ def test_a_state_that_rocketsim_refuses_is_not_searched(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0})
+    policy, state = load_policy(folder).policy, kickoffs()
+    obs = load_policy(folder).obs_builder().build_batch(state)
+    for boost in (-1, -2):
+        state.car_boost_amount[:] = boost
+        policy.reset([0, 1], 0)
+        assert (policy.act(obs, state) == BACK).all()
+    assert "boost_amount is -1" in caplog.text and "boost_amount is -2" not in caplog.text, "said once"
+
+
+@needs_native
+@pytest.mark.parametrize("failure", [ZeroDivisionError, None], ids=["raises", "not finite"])
+def test_where_its_critic_fails_the_network_decides(
+    failure: type[Exception] | None, tmp_path: Path, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def judge(seen: np.ndarray) -> np.ndarray:
+        if failure is not None:
+            raise failure("of a component")
+        values: np.ndarray = np.append(np.zeros(len(seen) - 1), np.nan)[:, None]
+        return values
+
+    loaded = load_policy(searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0}))
+    monkeypatch.setattr(loaded.policy.search, "_critic", judge)
     state = kickoffs()
-    state.car_boost_amount[:] = -1
-    rollout_search.warn_once.cache_clear()
-    assert (choose(folder, state, [0]) == BACK).all()
-    assert "boost_amount is -1" in caplog.text
+    loaded.policy.reset([0], 0)
+    assert (loaded.policy.act(loaded.obs_builder().build_batch(state)[:, [0]], state) == BACK).all()
+    assert ("finite" if failure is None else "ZeroDivisionError: of a component") in caplog.text
+
+
+@needs_native
+def test_masks_bind_a_policy_that_could_search(tmp_path: Path) -> None:
+    loaded = load_policy(searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0}))
+    state, masks = kickoffs(), np.zeros((1, 1, 90), bool)
+    masks[..., 7] = True
+    loaded.policy.reset([0], 0)
+    obs = loaded.obs_builder().build_batch(state)[:, [0]]
+    assert loaded.policy.act(obs, state).tolist() == [[AHEAD]]
+    assert loaded.policy.act(obs, state, masks).tolist() == [[7]]
+
+
+@needs_native
+def test_threads_search_at_the_same_time(tmp_path: Path) -> None:
+    spec = load_player(searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0}))
+    state = kickoffs()
+    obs = spec.components().obs_builder.build_batch(state)[:, [0]]
+
+    def decide(_: int) -> bool:
+        policy = spec.policy()
+        policy.reset([0], 0)
+        return all((policy.act(obs, state.copy()) == AHEAD).all() for _ in range(50))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(decide, range(4)))
+
+
+@needs_native
+@pytest.mark.parametrize("mode", ["Soccar", "Snowday", "Heatseeker"])
+def test_a_bot_searches_in_soccar_alone(mode: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files.warn_once.cache_clear()
+    spec = load_player(searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0}))
+    config = flat.MatchConfiguration(game_mode=getattr(flat.GameMode, mode))
+    player = LivePlayer(spec, field_info(), config, [7], Faults(logging.getLogger("tests")))
+    searches: list[bool] = []
+    for _ in range(2):
+        policy = player.episode.policy
+        assert isinstance(policy, NetworkPolicy)
+        searches.append(policy.search is not None)
+        player.take(spec)  # as at a kickoff, from a training run
+    assert searches == [mode == "Soccar"] * 2
+    assert caplog.text.count(f"expects Soccar: the match is {mode}") == (mode != "Soccar")
 
 
 def test_without_rocketsim_3_it_plays_and_says_so_once(
@@ -112,7 +183,7 @@ def test_without_rocketsim_3_it_plays_and_says_so_once(
 
     folder = searching(tmp_path / "p", {BACK: 1.0, AHEAD: 0.0}, {SPEED_AHEAD: 1.0})
     monkeypatch.setattr(rollout_search, "make_simulator", refuse)
-    rollout_search.warn_once.cache_clear()
+    files.warn_once.cache_clear()
     for _ in range(2):
         assert (choose(folder, kickoffs(), [0]) == BACK).all()
     assert caplog.text.count("plays without its search") == 1
@@ -143,10 +214,21 @@ def test_a_search_without_a_fitting_critic_is_refused(
         searching(tmp_path / "p", {}, {}, **changes)
 
 
-@pytest.mark.parametrize("value", [{}, {"decisions": 0}, 3, {"depth": 3}])
-def test_settings_of_a_search_are_checked(tmp_path: Path, value: Any) -> None:
-    edit(searching(tmp_path / "p", {}, {}), search=value)
-    with pytest.raises(ValueError, match=r"policy\.json: search"):
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({}, "is {}, expected"),
+        (3, "is 3, expected"),
+        ({"depth": 3}, "is {'depth': 3}, expected"),
+        (msgspec.structs.asdict(SEARCH) | {"decisions": 0}, "has decisions 0, expected .*1 to 60"),
+        (msgspec.structs.asdict(SEARCH) | {"decisions": 60, "choices": 4}, "a product of 200 at most"),
+        (msgspec.structs.asdict(SEARCH) | {"decisions": 1}, "more ticks than action_delay, 8"),
+    ],
+    ids=["empty", "number", "unknown", "decisions", "long", "short"],
+)
+def test_settings_of_a_search_are_checked(tmp_path: Path, value: Any, message: str) -> None:
+    edit(searching(tmp_path / "p", {}, {}), search=value, action_delay=8)
+    with pytest.raises(ValueError, match=rf"policy\.json: search .*{message}"):
         load_policy(tmp_path / "p")
 
 

@@ -24,9 +24,9 @@ import torch
 from rlgym_bridge.policy.carried_modules import copy_carried
 from rlgym_bridge.policy.critic import critic_tensors
 from rlgym_bridge.policy.files import policy_path, read_files, write_files
-from rlgym_bridge.policy.folder import CRITIC
-from rlgym_bridge.policy.manifest import SearchSettings
-from rlgym_bridge.policy.shape import NETWORKS
+from rlgym_bridge.policy.folder import CRITIC, make_search_critic
+from rlgym_bridge.policy.manifest import Manifest, SearchSettings
+from rlgym_bridge.policy.shape import GRU, NETWORKS
 from rlgym_bridge.training.runs.checkpoints import STATE_CHECKSUM, STATE_FILE, read_checkpoint
 from rlgym_bridge.user_input.arguments import check_number
 from tools.tool import run_tool
@@ -46,7 +46,7 @@ def sharpen(
 
     `with_search` it looks `DECISIONS` ahead with the checkpoint's critic. Its `training["logits_times"]` is
     the factor, times that of `folder`. Raises ValueError where that is not from 0.001 to 1,000, the policy
-    has no logits, or a file is damaged or missing, and FileExistsError where `out` is there already.
+    has no logits or cannot search, or a file is damaged or missing; FileExistsError where `out` is there.
     """
     check_number("factor", factor, _LEAST, _MOST)
     if out.exists() or out.is_symlink():
@@ -70,9 +70,8 @@ def sharpen(
         if not np.isfinite(tensors[name]).all():
             raise ValueError(f"{name} of {folder}, times {factor:g}, has numbers that are not finite")
     numbers = read_checkpoint(folder)[1] if with_state or with_search else None
-    search = manifest.search
     if with_search and numbers is not None:
-        search = _take_critic(numbers, tensors)
+        manifest = _add_search(manifest, numbers, tensors, folder)
     weights = safetensors.numpy.save(tensors)
     notes = {name: value for name, value in manifest.training.items() if name != STATE_CHECKSUM}
     notes["logits_times"] = factor * notes.get("logits_times", 1.0)
@@ -87,15 +86,28 @@ def sharpen(
         notes[STATE_CHECKSUM] = hashlib.sha256(written.getvalue()).hexdigest()
     copy_carried(folder, out)
     checksum = hashlib.sha256(weights).hexdigest()
-    write_files(out, weights, replace(manifest, weights_sha256=checksum, training=notes, search=search))
+    write_files(out, weights, replace(manifest, weights_sha256=checksum, training=notes))
 
 
-def _take_critic(numbers: Mapping[str, Any], tensors: dict[str, np.ndarray]) -> SearchSettings:
-    """Add a checkpoint's critic to the weights of its policy; return the settings of the search."""
-    for name, tensor in critic_tensors(numbers).items():
-        tensors[CRITIC + name] = tensor
-    settings = numbers["settings"]
-    return SearchSettings(DECISIONS, CHOICES, LEAST_PROBABILITY, settings["goal"], settings["gamma"], PRIOR)
+def _add_search(
+    manifest: Manifest, numbers: Mapping[str, Any], tensors: dict[str, np.ndarray], folder: Path
+) -> Manifest:
+    """Add a checkpoint's critic to the weights of its policy; return the manifest with a search."""
+    try:
+        settings = numbers["settings"]
+        search = SearchSettings(
+            DECISIONS, CHOICES, LEAST_PROBABILITY, settings["goal"], settings["gamma"], PRIOR
+        )
+        critic = critic_tensors(numbers)
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise ValueError(
+            f"{folder / STATE_FILE} has no critic, goal and gamma as training writes them"
+        ) from error
+    manifest = replace(manifest, search=search)
+    manifest.to_json()  # raises for a goal or gamma of 0
+    make_search_critic(manifest, critic, str(folder / STATE_FILE), manifest.network == GRU)
+    tensors |= {CRITIC + name: tensor for name, tensor in critic.items()}
+    return manifest
 
 
 def main(words: Sequence[str]) -> None:

@@ -17,6 +17,8 @@ from rlgym_bridge.controls import NEUTRAL, ControlsError, checked_rows
 from rlgym_bridge.game import TICK_SKIP, Phase
 from rlgym_bridge.live.forecaster import Forecaster
 from rlgym_bridge.packets.decoder import Decoder
+from rlgym_bridge.policy.files import warn_once
+from rlgym_bridge.policy.numpy_network import NetworkPolicy
 from rlgym_bridge.protocol_variant import ProtocolVariant
 from rlgym_bridge.state import MatchState
 
@@ -124,10 +126,11 @@ class LivePlayer:
     ) -> None:
         self.decisions = self.resets = 0  # decisions taken, episodes begun
         self._on_decision = on_decision
-        self.episode = Episode(spec)
+        episode = Episode(spec)
         self._input_latency = input_latency
         self.no_forecast: str | None = None
         self.decoder = Decoder(field, config, spec.shadow, dialect)
+        self.episode = self._without_wrong_rollouts(episode)
         self.forecaster, self.clock = self._make_clock(spec, len(player_ids))
         self._tick_skip = spec.tick_skip or TICK_SKIP
         self._ids = list(player_ids)
@@ -191,13 +194,21 @@ class LivePlayer:
         """Play another spec from the next episode on; where its factories raise, the spec before plays on."""
         episode = Episode(spec)
         self.close()
-        self.episode = episode
+        self.episode = self._without_wrong_rollouts(episode)
         report = None if self.forecaster is None else self.forecaster.report
         self.forecaster, self.clock = self._make_clock(spec, len(self._ids))
         if self.forecaster is not None and report is not None:
             self.forecaster.report = report
         self._tick_skip = spec.tick_skip or TICK_SKIP
         self._open = False
+
+    def _without_wrong_rollouts(self, episode: Episode) -> Episode:
+        """Return the episode, without a search in a mode that RocketSim 3 does not play."""
+        policy, mode = episode.policy, self.decoder.mode
+        if mode != "Soccar" and isinstance(policy, NetworkPolicy) and policy.search is not None:
+            policy.search = None
+            warn_once(f"the bot plays without its search, which expects Soccar: the match is {mode}")
+        return episode
 
     def _make_clock(self, spec: PlayerSpec, cars: int) -> tuple[Forecaster | None, Clock]:
         latency = self._input_latency

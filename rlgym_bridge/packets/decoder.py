@@ -168,6 +168,7 @@ class Decoder:
         players: Team and `player_id` of each player, in packet order; a new list when they change.
         detector: The server's dialect, as far as it is known by now.
         estimates: Names of the fields that are estimates throughout.
+        mode: Name of the match's game mode, such as `"Soccar"`.
     """
 
     def __init__(
@@ -184,8 +185,8 @@ class Decoder:
         self._has_estimator = StateEstimator.is_installed() if shadow is None else shadow
         self._estimator: StateEstimator | None = None
         self._simulator = simulator
-        self._mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
-        self._of_rocketsim3 = StateEstimator.choose_simulator(self._mode, simulator) == "rocketsim3"
+        self.mode = "Soccar" if config is None else str(config.game_mode).removeprefix("GameMode.")
+        self._of_rocketsim3 = StateEstimator.choose_simulator(self.mode, simulator) == "rocketsim3"
         self._is_current = False  # the estimator has the cars of `players`
         self._simulates = False  # it can follow `players`
         self._warned_of_refusal = False
@@ -211,7 +212,7 @@ class Decoder:
         """Make the simulation for a line-up before the first packet: an arena takes 40 ms and more."""
         if self._has_estimator and self._estimator is None:
             with suppress(ImportError, FileNotFoundError, RuntimeError, ValueError):  # the first packet tells
-                self._estimator = StateEstimator(blue, orange, self._mode, self._simulator)
+                self._estimator = StateEstimator(blue, orange, self.mode, self._simulator)
 
     def update(self, packet: flat.GamePacket) -> MatchState:
         """Take in one packet, and return `state`, updated; a ValueError says that it has too many cars.
@@ -295,7 +296,7 @@ class Decoder:
         try:
             if self._estimator is None:
                 layout = state.layout
-                self._estimator = StateEstimator(layout.blue, layout.orange, self._mode, self._simulator)
+                self._estimator = StateEstimator(layout.blue, layout.orange, self.mode, self._simulator)
         except (ImportError, FileNotFoundError, RuntimeError, ValueError) as error:
             self._simulates = self._has_estimator = False
             self.estimates = ESTIMATES
@@ -328,7 +329,7 @@ class Decoder:
         """Return a sentence that says why `forecast` cannot work in this match; None where it can."""
         if not self._has_estimator:
             return "no state estimator follows the match, expected a player whose shadow is not False"
-        return StateEstimator.explain_no_forecast(self._mode, self._simulator)
+        return StateEstimator.explain_no_forecast(self.mode, self._simulator)
 
     def forecast(self, rows: np.ndarray) -> MatchState | None:
         """Return the match some ticks after the newest packet, by `rows` `(1, cars, ticks, 8)` to come.

@@ -285,14 +285,16 @@ def _network(
             f"{source}: {'layers.0.weight' if build is None else manifest.network} takes {policy.obs_size} "
             f"numbers, the observation has {manifest.obs_size} (obs_size)"
         )
-    return policy, None if manifest.search is None else _make_critic(manifest, policy, critic, source)
+    if manifest.search is None:
+        return policy, None
+    return policy, make_search_critic(manifest, critic, source, policy.state_size > 0)
 
 
-def _make_critic(
-    manifest: Manifest, policy: NetworkPolicy, tensors: Mapping[str, np.ndarray], source: str
+def make_search_critic(
+    manifest: Manifest, tensors: Mapping[str, np.ndarray], source: str, has_memory: bool
 ) -> Network:
     """Return the critic of a policy that searches; raises PolicyMismatch where the two do not fit."""
-    if manifest.distribution != "categorical" or policy.state_size or "masks" in manifest.probe:
+    if manifest.distribution != "categorical" or has_memory or "masks" in manifest.probe:
         raise PolicyMismatch(
             f"{source}: search is set, expected a policy of one choice, without memory and action masks"
         )

@@ -21,6 +21,7 @@ from rlgym_bridge.user_input.text_files import parse_json
 FORMAT: Final = 1  # version of the manifest and of the probe states; another one is refused
 MOST_TICKS: Final = 1200  # longest decisions and delays, 10 s: more is a slip
 MOST_OBS_SIZE: Final = 100_000  # largest observation; ours for 4v4 has less than 500 numbers
+_MOST_SEARCHED: Final = 200  # decisions of a search times choices: four times the shipped bot's
 _MOST_SIZES: Final = 24  # all from 0v1 to 4v4
 _MOST_OBSERVED: Final = 1_000_000  # numbers that all cars of all team sizes see: these are built on loading
 
@@ -131,8 +132,8 @@ class Manifest:
     search: Annotated[
         SearchSettings | None,
         expecting(
-            '{"decisions": 1 to 60, "choices": 2 to 20, "least_probability": above 0, "goal": above 0, '
-            '"gamma": up to 1, "prior": 0 or more}'
+            '{"decisions": 1 to 60, "choices": 2 to 20, "least_probability": above 0 and below 1, "goal": '
+            'above 0, "gamma": above 0 up to 1, "prior": 0 or more}'
         ),
     ] = None
     # what the components made of the states and actions of `fingerprint.py`: `observations` and `controls`,
@@ -270,6 +271,8 @@ def _check_together(manifest: Manifest, source: str) -> None:
                 f"{source}: {key} is {shorten(getattr(manifest, key))} and env {shorten(manifest.env)}, "
                 "expected one"
             )
+    if manifest.search is not None:
+        _check_search(manifest, manifest.search, source)
     lengths: dict[str, Sequence[Any] | None] = {"obs_names": manifest.obs_names}
     if manifest.obs_normalisation is not None:
         lengths["obs_normalisation.mean"] = manifest.obs_normalisation.mean
@@ -279,6 +282,21 @@ def _check_together(manifest: Manifest, source: str) -> None:
             raise ValueError(
                 f"{source}: {key} has {len(values)} entries, expected obs_size, {manifest.obs_size}"
             )
+
+
+def _check_search(manifest: Manifest, search: SearchSettings, source: str) -> None:
+    """Raise where a match would wait for a search, or where rollouts are too short to tell actions apart."""
+    if search.decisions * search.choices > _MOST_SEARCHED:
+        raise ValueError(
+            f"{source}: search has {search.decisions} decisions and {search.choices} choices, expected a "
+            f"product of {_MOST_SEARCHED} at most: a match would wait for it"
+        )
+    ticks = search.decisions * manifest.tick_skip
+    if not manifest.action_delay < ticks <= MOST_TICKS:
+        raise ValueError(
+            f"{source}: search has {search.decisions} decisions of {manifest.tick_skip} ticks, expected more "
+            f"ticks than action_delay, {manifest.action_delay}, and {MOST_TICKS} at most"
+        )
 
 
 def _refuse_constant(name: str) -> None:

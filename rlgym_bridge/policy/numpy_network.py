@@ -172,7 +172,7 @@ class NetworkPolicy:
 
         Args:
             obs: `(matches, cars, size)` float32.
-            state: The same matches; read by a search alone.
+            state: The same matches; read by a search alone, which masks leave out.
             masks: `(matches, cars, choices)` bool, which choices it may make; those of several decisions
                 stand one after another. None allows all.
 
@@ -185,7 +185,9 @@ class NetworkPolicy:
             ValueError: `obs` is None, of another shape, or not finite; masks are of another shape, or missing
                 for a policy that was trained with them.
         """
-        if self.search is None or state is None or obs is None or obs.shape[1:2] != (len(self._cars),):
+        if self.search is None or state is None or obs is None or masks is not None:
+            return self._decide(obs, masks)[0]
+        if obs.shape[1:2] != (len(self._cars),):  # it does not say which cars these are
             return self._decide(obs, masks)[0]
         chosen: np.ndarray = self.search.choose(self, obs, state, self._cars)
         return chosen

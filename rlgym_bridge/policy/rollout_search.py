@@ -8,6 +8,8 @@ value of an action counts with the logarithm of its probability, so that a small
 critic's error, does not undo what the policy has learned.
 """
 
+import logging
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,13 +17,14 @@ import numpy as np
 
 from rlgym_bridge.components.batch_form import works_in_batches
 from rlgym_bridge.components.spec import Components
-from rlgym_bridge.policy.files import warn_once
+from rlgym_bridge.components.user_errors import describe_error
 from rlgym_bridge.policy.manifest import SearchSettings
 from rlgym_bridge.policy.numpy_layers import Network
 from rlgym_bridge.sim.native_parts import provide_native_forms
-from rlgym_bridge.sim.simulator import ROCKETSIM3, DeadMatches, Simulator, make_simulator
+from rlgym_bridge.sim.simulator import ROCKETSIM3, Simulator, make_simulator
 from rlgym_bridge.state import MatchState
 
+_LOG = logging.getLogger("rlgym_bridge.policy")
 _MOST_COPIES: Final = 64  # that are played at once
 _ROUNDED: Final = 8  # copies; a simulator of more has a multiple of it, so that few are made
 
@@ -53,7 +56,8 @@ class RolloutSearch:
         self._settings, self._critic, self._tick_skip, self._delay = settings, critic, tick_skip, action_delay
         self._obs: Any = components.obs_builder
         self._parser: Any = components.parser
-        self._simulators: dict[tuple[int, int, int], Simulator] = {}
+        self._of_thread = threading.local()  # its simulators: two threads may not use the same ones
+        self._warned = False
         self._simulator(1, 1, 1)
         provide_native_forms()  # the same observations in less time
 
@@ -92,17 +96,24 @@ class RolloutSearch:
         """Return the discounted rewards `(n,)` that cars expect if they begin with actions.
 
         `matches`, `cars` and `actions` are `(n,)` int: n copies of matches of `state`, in each of which one
-        car takes one action. None where RocketSim 3 refuses a state or fails, of which the log warns once.
+        car takes one action. None where RocketSim 3 refuses a state, a component fails or the critic gives
+        numbers that are not finite, of which the log warns once.
         """
         found: list[np.ndarray] = []
         try:
             for start in range(0, len(matches), _MOST_COPIES):
                 part = slice(start, start + _MOST_COPIES)
                 found.append(self._play(policy, state.select(matches[part]), cars[part], actions[part]))
-        except (DeadMatches, ValueError) as error:
-            warn_once(f"the search was left out where RocketSim 3 did not play a state: {error}")
+            values: np.ndarray = np.concatenate(found)
+            if not np.isfinite(values).all():
+                raise ValueError(f"the critic's values are {values}, expected finite numbers")
+        except Exception as error:  # a component's own, too: the network can play without rollouts
+            if not self._warned:
+                _LOG.warning(
+                    "the network decides alone where a rollout fails, which it did: %s", describe_error(error)
+                )
+            self._warned = True
             return None
-        values: np.ndarray = np.concatenate(found)
         return values
 
     def _play(self, policy: Any, copies: MatchState, cars: np.ndarray, actions: np.ndarray) -> np.ndarray:
@@ -145,6 +156,7 @@ class RolloutSearch:
         """Return a simulator of so many matches or a few more."""
         size = copies if copies <= _ROUNDED else -(-copies // _ROUNDED) * _ROUNDED
         key = blue, orange, size
-        if key not in self._simulators:
-            self._simulators[key] = make_simulator(ROCKETSIM3, size, blue, orange)
-        return self._simulators[key]
+        made: dict[tuple[int, int, int], Simulator] = self._of_thread.__dict__.setdefault("simulators", {})
+        if key not in made:
+            made[key] = make_simulator(ROCKETSIM3, size, blue, orange)
+        return made[key]

@@ -41,8 +41,12 @@ def check_values(
     for name, value in values.items():
         try:
             checked[name] = msgspec.convert(value, types[name])
-        except (msgspec.ValidationError, OverflowError):
-            raise error(name, f"is {show(value)}, expected {describe_type(types[name], value)}") from None
+        except (msgspec.ValidationError, OverflowError) as failure:
+            came = f"is {show(value)}"
+            inner = re.search(r"`\$\.(\w+)`", str(failure))  # the path of what is wrong within
+            if inner is not None and isinstance(value, Mapping) and inner[1] in value:
+                came = f"has {inner[1]} {show(value[inner[1]])}"
+            raise error(name, f"{came}, expected {describe_type(types[name], value)}") from None
     return checked
 
 

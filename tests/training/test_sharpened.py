@@ -1,6 +1,7 @@
 """A sharpened policy takes its likely actions oftener, and training goes on from it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,25 @@ def test_a_checkpoint_gets_a_search_with_its_critic(
     assert read_files(tmp_path / "sharper")[0].search == search, "it stays"
     with pytest.raises(ValueError, match=r"training\.pt"):
         sharpen(tmp_path / "searching", 1.0, tmp_path / "again", with_search=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"goal": 0.0}, "search has goal 0.0, expected"),
+        (
+            {"network": "gru", "sequence_length": 8},
+            "search is set, expected a policy of one choice, without memory",
+        ),
+    ],
+    ids=["no goal", "memory"],
+)
+def test_what_cannot_search_is_not_written(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    learner = PPOLearner(small_settings(tmp_path / "run", **changes))
+    learner.save(Checkpoints(tmp_path / "run", 3))
+    with pytest.raises(ValueError, match=message):
+        sharpen(tmp_path / "run" / "checkpoints" / "0", 1.0, tmp_path / "searching", with_search=True)
+    assert not (tmp_path / "searching").exists()
 
 
 def test_what_has_no_logits_is_refused(tmp_path: Path) -> None:
