@@ -172,7 +172,8 @@ def test_a_bot_searches_in_soccar_alone(mode: str, tmp_path: Path, caplog: pytes
         searches.append(policy.search is not None)
         player.take(spec)  # as at a kickoff, from a training run
     assert searches == [mode == "Soccar"] * 2
-    assert caplog.text.count(f"expects Soccar: the match is {mode}") == (mode != "Soccar")
+    assert player.no_search == (None if mode == "Soccar" else f"it expects Soccar, and the match is {mode}")
+    assert caplog.text.count("plays without its search") == (mode != "Soccar")
 
 
 def test_without_rocketsim_3_it_plays_and_says_so_once(
@@ -188,6 +189,7 @@ def test_without_rocketsim_3_it_plays_and_says_so_once(
         assert (choose(folder, kickoffs(), [0]) == BACK).all()
     assert caplog.text.count("plays without its search") == 1
     assert "rocketsim_batch is not installed" in caplog.text
+    assert load_policy(folder).policy.no_search == "rocketsim_batch is not installed"
 
 
 CRITICLESS = {"layers.0.weight": zeros(90, OBS_1V1), "layers.0.bias": zeros(90)}

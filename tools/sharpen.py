@@ -125,7 +125,7 @@ def main(words: Sequence[str]) -> None:
     options = parser.parse_args(words)
     folder = Path(policy_path(options.policy))
     sharpen(folder, options.factor, options.out, options.state, options.search)
-    print(f"{options.out}: logits multiplied by {options.factor:g}")
+    print(f"{options.out}: logits multiplied by {options.factor:g}{', with a search' * options.search}")
 
 
 if __name__ == "__main__":

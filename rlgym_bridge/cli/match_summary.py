@@ -64,6 +64,7 @@ def _summarise_bot(bot: BotResult, told: BotReport) -> dict[str, Any]:
         "checkpoints": list(told.checkpoints),
         "forecast": None if told.forecast is None else asdict(told.forecast),
         "no_forecast": told.no_forecast,
+        "no_search": told.no_search,
         "reply_ms": {name: None if math.isnan(ms) else round(ms, 4) for name, ms in times.items()},
         "foreign_ids": list(bot.foreign_ids),
     }
@@ -144,6 +145,8 @@ def _print_remarks(console: Console, bot: BotResult, told: BotReport) -> None:
         console.print(f"{name} {_describe_forecasts(told.forecast)}")
     if told.no_forecast is not None:
         console.print(f"{name} does not look ahead: {escape(told.no_forecast)}")
+    if told.no_search is not None:
+        console.print(f"[yellow]{name} played without its search, and weaker: {escape(told.no_search)}[/]")
     if told.faults:
         counts = ", ".join(f"{kind} {count} times" for kind, count in told.faults.items())
         where = f"; its log says more: {bot.log_path}" if bot.log_path else ""

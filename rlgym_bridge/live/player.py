@@ -206,9 +206,15 @@ class LivePlayer:
         """Return the episode, without a search in a mode that RocketSim 3 does not play."""
         policy, mode = episode.policy, self.decoder.mode
         if mode != "Soccar" and isinstance(policy, NetworkPolicy) and policy.search is not None:
-            policy.search = None
-            warn_once(f"the bot plays without its search, which expects Soccar: the match is {mode}")
+            policy.search, policy.no_search = None, f"it expects Soccar, and the match is {mode}"
+            warn_once(f"the bot plays without its search: {policy.no_search}")
         return episode
+
+    @property
+    def no_search(self) -> str | None:
+        """A sentence that says why a policy that should search does not; else None."""
+        policy = self.episode.policy
+        return policy.no_search if isinstance(policy, NetworkPolicy) else None
 
     def _make_clock(self, spec: PlayerSpec, cars: int) -> tuple[Forecaster | None, Clock]:
         latency = self._input_latency

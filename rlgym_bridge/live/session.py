@@ -47,6 +47,7 @@ class AgentReport:
     checkpoints: Sequence[str] = ()  # names of the checkpoints that have played, where a run is followed
     forecast: ForecastReport | None = None  # counts of the forecasts; None where the bot does not look ahead
     no_forecast: str | None = None  # why a bot that should look ahead does not; else None
+    no_search: str | None = None  # why a policy that should search does not; else None
 
     def count_answer(self, frame: int, last: int | None) -> None:
         """Count the answer to a packet, and the packets since the last answer that got none."""
@@ -236,6 +237,7 @@ class BotSession:
             None if self.recorder is None else self.recorder.record_decision,
         )  # fmt: skip
         self._begin_forecasts(self._player)
+        self.report.no_search = self._player.no_search
         timing = self._player.clock.timing
         if timing.unreachable_ticks:
             _LOG.warning(

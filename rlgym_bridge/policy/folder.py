@@ -205,7 +205,7 @@ def load_policy(
     policy, critic = _network(manifest, data, built, str(folder / WEIGHTS_FILE), allowed)
     policy.folder = folder
     if critic is not None and selection is None:
-        policy.search = _make_search(manifest, critic, components, source)
+        _give_search(policy, manifest, critic, components, source)
     return LoadedPolicy(folder, manifest, policy, make)
 
 
@@ -312,11 +312,14 @@ def make_search_critic(
     return critic
 
 
-def _make_search(manifest: Manifest, critic: Network, components: Components, source: str) -> Any:
-    """Return the search that a manifest asks for; None, with a warning, where there can be none here."""
+def _give_search(
+    policy: NetworkPolicy, manifest: Manifest, critic: Network, components: Components, source: str
+) -> None:
+    """Give a policy the search that its manifest asks for; warn where there can be none here."""
     assert manifest.search is not None  # the caller has checked it
+    delays = manifest.tick_skip, manifest.action_delay
     try:
-        return RolloutSearch(manifest.search, critic, components, manifest.tick_skip, manifest.action_delay)
+        policy.search = RolloutSearch(manifest.search, critic, components, *delays)
     except (ValueError, FileNotFoundError, ImportError) as error:
+        policy.no_search = str(error)
         warn_once(f"{source}: the bot plays without its search: {error}")
-        return None

@@ -106,6 +106,7 @@ class NetworkPolicy:
     takes_masks = True
     folder: Path | None = None  # the policy folder that it was loaded from, or None
     search: Any = None  # a `rollout_search.RolloutSearch` that `act` asks where it is given a state, or None
+    no_search: str | None = None  # why a policy that should search does not; else None
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, ValidationError, convert
 from rlbot import flat
@@ -318,6 +318,7 @@ class BotReport:
     checkpoints: Sequence[str] = ()
     forecast: ForecastCounts | None = None
     no_forecast: str | None = None
+    no_search: str | None = None
 
 
 def read_bot_report(report: Path) -> BotReport:
@@ -327,11 +328,12 @@ def read_bot_report(report: Path) -> BotReport:
     except (OSError, ValueError, ValidationError):
         return BotReport()
     faults = {escape_controls(kind): n for kind, n in found.faults.items()}
-    dialect_file, refused, no_forecast = (
-        text and escape_controls(text) for text in (found.dialect_file, found.refused, found.no_forecast)
-    )
+    names = ("dialect_file", "refused", "no_forecast", "no_search")
+    texts: dict[str, Any] = {
+        name: text and escape_controls(text) for name in names for text in [getattr(found, name)]
+    }
     checkpoints = tuple(map(escape_controls, found.checkpoints))
-    return BotReport(found.missed, faults, dialect_file, refused, checkpoints, found.forecast, no_forecast)
+    return replace(found, faults=faults, checkpoints=checkpoints, **texts)
 
 
 def find_troubles(bot: BotResult, reported: BotReport) -> Sequence[str]:

@@ -188,8 +188,8 @@ def test_a_report_of_another_form_is_none(text: str, tmp_path: Path) -> None:
 
 def test_texts_of_a_report_change_no_terminal(tmp_path: Path) -> None:
     report = {"missed": 2, "faults": {"\x1b[2J": 1}, "dialect_file": "a\rb", "refused": "\x9b1m", "more": 1}
-    (tmp_path / "0.json").write_text(json.dumps(report | {"no_forecast": "\x1bc"}))
-    expected = BotReport(2, {"\\x1b[2J": 1}, "a\\rb", "\\x9b1m", no_forecast="\\x1bc")
+    (tmp_path / "0.json").write_text(json.dumps(report | {"no_forecast": "\x1bc", "no_search": "\x1bd"}))
+    expected = BotReport(2, {"\\x1b[2J": 1}, "a\\rb", "\\x9b1m", no_forecast="\\x1bc", no_search="\\x1bd")
     assert read_bot_report(tmp_path / "0.json") == expected
 
 
